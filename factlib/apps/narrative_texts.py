@@ -22,7 +22,7 @@ from ..text.spans import Span
 MOST_TEXT = 20*1000*1000 # Bytes of one text: the longest novels have a fifth of it
 
 def decode_text(
-    content:bytes, # Of a file
+    content:bytes, # Bytes of a file
     name:str='The file', # Begins the sentence
 )->str: # With line feeds at line ends
     "The text in a file. Another encoding, no text and too much are each a `BadInput`."

@@ -21,7 +21,7 @@ class DiskError(FetchError):
 
 def disk_error(
     error:OSError, # Met while writing
-    path:Path, # Of the file or folder
+    path:Path, # File or folder
 )->DiskError:
     "Return the error to raise for one of the file system."
     if error.errno in (errno.ENOSPC, getattr(errno, 'EDQUOT', None)):
@@ -29,13 +29,13 @@ def disk_error(
     return DiskError(f'{str(path)!r} can\'t be written: {error.strerror or error}.')
 
 # %% ../../nbs/benchmarks/archives.ipynb #archives-budget
-_MOST_BYTES = 8_000_000_000 # Of what an archive unpacks to
+_MOST_BYTES = 8_000_000_000 # Limit of the unpacked size
 _BLOCK = 2**18  # Bytes
 _MOST_MEMBERS, _MOST_RATIO = 500_000, 200 # bytes unpacked for a packed one,
 _FREE = 100_000_000 # if there are more than so many
 
 class _Budget:
-    "What an archive may still unpack to, and how many members it may still have."
+    "Count unpacked bytes and members, up to their limits."
     def __init__(self, limit, packed): self.limit, self.packed, self.bytes, self.members = limit, packed, 0, 0
 
     def take(self, n=0, members=0):
@@ -186,11 +186,11 @@ def unpack(
 
 # %% ../../nbs/benchmarks/archives.ipynb #archives-checkout
 def checkout(
-    address:str, # Of a repository
+    address:str, # Address of a repository
     commit:str, # 40 hexadecimal digits
     folder:Path, # To be made
     leave_out:list[str], # Folders of the repository
-)->bool: # Whether git is there and brought all; without that there is no folder
+)->bool: # True if git brought all; else no folder is left
     "Bring the files of one commit by git."
     if shutil.which('git') is None: return False
     steps = [['init', '-q'], ['config', 'core.autocrlf', 'false'],

@@ -12,8 +12,6 @@ import json
 from collections import Counter
 from dataclasses import dataclass, replace
 from io import BytesIO
-from itertools import accumulate
-from math import exp, lgamma, log
 from pathlib import Path
 from statistics import NormalDist
 from typing import NamedTuple
@@ -36,12 +34,12 @@ from ..text.spans import COUNTERS, sentences
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-texts
 FEWEST_WORDS, FEWEST_SENTENCES, FEWEST_TEXTS = 30, 3, 2
-COLUMNS = ('question', 'source', 'reference') # What a question may have besides its text
+COLUMNS = ('question', 'source', 'reference') # Columns beside a question's text
 
 class ExamTexts(NamedTuple):
     "Texts of which an exam can be made."
     examples: list
-    columns: tuple    # Of `COLUMNS`, those that every text has
+    columns: tuple    # Those of `COLUMNS` that every text has
     passed_over: dict # Reason -> number of texts
 
 def _examples_of(path):
@@ -104,7 +102,7 @@ class Drawn(NamedTuple):
 
 def draw_damages(
     texts:list, # `ExamText`s
-    kinds:tuple, # Of `DAMAGES`
+    kinds:tuple, # Keys of `DAMAGES`
     due:int, # Number of copies
     seed:int|str=0,
 )->Drawn: # Fewer where the texts don't take more
@@ -196,7 +194,7 @@ def _passage(edits):
     return (edits[0].start, edits[0].end) if edits else (-1, -1)
 
 def _about(row):
-    "What the key says of a copy."
+    "Describe a copy for the key."
     copy, (start, end) = row.copy, _passage(row.copy.edits)
     return dict(text_id=copy.text.number, group=copy.text.example.group or copy.text.example.id, role=copy.role,
                 kind=copy.kind, dose=copy.dose, dose_step=copy.step, place=copy.place,
@@ -238,22 +236,17 @@ def _pairs(rows, columns, seed, mark):
     return questions, key
 
 # %% ../../nbs/benchmarks/exam.ipynb #exam-power
-def _tails(n, p):
-    "The chance of at least k hits of n, for k from 0 on."
-    logs = [lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1) + k*log(p) + (n - k)*log(1 - p) for k in range(n + 1)]
-    return list(accumulate(map(exp, reversed(logs))))[::-1]
-
 def _shown_above_chance(n, p):
-    "The chance that a two-sided sign test at 5 % shows hits above one half, if a share p of n is hit."
-    least = next((k for k, tail in enumerate(_tails(n, .5)) if 2*tail <= .05), None)
-    return 0. if least is None else _tails(n, p)[least]
+    "Return the power of a two-sided sign test at 5 %, if a share p of n is hit."
+    from scipy.stats import binom
+    return float(binom.sf(binom.isf(.025, n, .5), n, p)) # more hits than that have a p below .05
 
 def power_sentences(
     n:int, # Number of damaged copies
     twins:int=0, # Number of identical twins; 0: they are not asked about by themselves
     injections:int=0, # Number of injections
 )->list[str]:
-    "What an exam of this size can show."
+    "Say how much an exam of this size can show."
     alone = _shown_above_chance(n, .7)
     versions = NormalDist().cdf(.1/((.2 - .1**2)/n)**.5 - NormalDist().inv_cdf(.975))
     lines = [f'A judge that notices 70 of 100 planted errors is shown to notice more than chance with probability '
@@ -275,7 +268,7 @@ def _changes_length(key):
     return sorted(set(key.kind[differs & (key.kind != '')]))
 
 def _info(key, texts, seed, rows, pairs, kinds, refused, columns):
-    "What `exam.json` says of an exam."
+    "Describe an exam for `exam.json`."
     damages = key[key.role == 'damage']
     n = len(damages)//(2 if pairs else 1)
     planted = set(damages.kind)
@@ -314,7 +307,7 @@ def make_exam(
     rows:int=360, # Number of questions, at least 24
     seed:int|str=0, # Draws texts, damages, places and order
     pairs:bool=False, # Ask which of two texts is better, in both orders? Each pair is two questions
-    kinds:tuple|None=None, # Of `exam_copies.DAMAGES`; None: by the columns
+    kinds:tuple|None=None, # Keys of `exam_copies.DAMAGES`; None: by the columns
 )->tuple[list, DataFrame, dict]: # Questions, key, and what is said of both
     "Make the questions and the key of an exam."
     import pandas as pd
@@ -374,7 +367,7 @@ class Exam:
     "An exam that was written."
     questions: list      # Dicts: id, text (or text_a and text_b), and what else a judge is shown
     key: DataFrame       # A row for each question
-    info: dict           # What `exam.json` says
+    info: dict           # Content of `exam.json`
 
 def read_exam(
     folder:str|Path, # From `write_exam`

@@ -63,7 +63,7 @@ class ExamText:
     @property
     def places(self)->tuple: return tuple(self.thirds) or ('',)
 
-    def within(self, place:str)->Span: # Of the text
+    def within(self, place:str)->Span: # Part of the text
         "The part of the text that a place names; the whole text for ''."
         return self.thirds[place] if place else Span(0, len(self.text))
 
@@ -90,7 +90,7 @@ def sentences_due(
     return {1: low, 2: max(2, round((low*high)**.5)), 3: high}[step]
 
 def _planted(kind):
-    "How a kind of false sentence is planted."
+    "Return the function that plants a kind of false sentence."
     def make(text, step, place, seed):
         within = text.within(place)
         able = len(candidates(text.known, kind, within))
@@ -105,7 +105,7 @@ def _shifted(text, span, made):
     return Manipulated(text[:span.start] + made.text + text[span.end:], edits)
 
 def _manipulated(kind):
-    "How a manipulation of quality is planted."
+    "Return the function that plants a manipulation of quality."
     def make(text, step, place, seed):
         span = text.within(place)
         piece = span.of(text.text)

@@ -17,7 +17,7 @@ _LOADED = re.compile(r'\s*(?:file|https?|package|python|exec|env|vault)\b.{0,3}:
 
 def as_variable(
     text:str, # Any text
-)->str: # What promptfoo renders as just this text
+)->str: # Template that promptfoo renders as just this text
     "Return a text as the value of a promptfoo variable."
     if not re.search(r'\{[{%#]', text) and not _LOADED.match(text): return text
     pieces, here = [], 0
@@ -111,7 +111,7 @@ with open('questions.jsonl', encoding='utf-8') as questions, open('scored.csv', 
 '''
 
 def exam_readme(
-    info:dict, # What `exam.json` says
+    info:dict, # Content of `exam.json`
     questions:list, # Dicts with an id and texts
 )->str: # Markdown
     "Return the page that comes with an exam."

@@ -144,12 +144,12 @@ def _archive(source, home, url):
 # %% ../../nbs/benchmarks/fetch.ipynb #fetch-place
 @dataclass(frozen=True)
 class Fetched:
-    "What became of a source."
+    "Result of fetching a source."
     source: Source
     state: str      # "fetched", "here" (already) or "failed"
     bytes: int = 0  # Transferred, or read from a folder
     seconds: float = 0
-    rows: int = 0   # Of all tables in parquet
+    rows: int = 0   # Rows of all parquet tables
     why: str = ''   # One sentence, if it failed
 
 def _put(source, home, made):

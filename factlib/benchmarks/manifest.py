@@ -83,7 +83,7 @@ def tree_sha1(
     return hashlib.sha1(b'tree %d\0' % len(tree) + tree).hexdigest()
 
 def content_digest(
-    content:bytes, # Of a file
+    content:bytes, # Bytes of a file
     target:str, # Its name, by whose ending a table is known
     without:tuple[str, ...]=(), # Columns that don't count
     any_order:bool=False, # Does the order of the rows not count?
@@ -101,7 +101,7 @@ def content_digest(
 def is_listed(
     source:Source,
     target:str, # Path in the data folder
-    content:bytes, # Of the file
+    content:bytes, # Bytes of the file
 )->bool:
     "Return whether a file has the content that the manifest lists."
     listed = source.targets[target]

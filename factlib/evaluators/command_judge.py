@@ -69,7 +69,7 @@ _MOST_LINE = 2**24 # bytes of an answer
 _MOST_ERROR = 2000 # bytes of what a program says last
 
 class _Ended(NamedTuple):
-    "How a program ended."
+    "Say how a program ended."
     code: int
     error: str # The end of what it wrote on standard error
 

@@ -199,7 +199,7 @@ class Judge(Evaluator):
         return {name: filled[name] for name in self.prompt.slots}
 
     def asking(self, example:Example)->dict: # Options of the chat
-        "How the chat is asked. `meta['repeat']` of an example is the number of a further sample of the same text."
+        "Return how the chat is asked. `meta['repeat']` of an example numbers further samples of the same text."
         repeat = example.meta.get('repeat', 0)
         return self.options | dict(repeat=repeat) if repeat else self.options
 
@@ -283,7 +283,7 @@ class FluencyCoherence(LikertJudge):
         high:float=5, # Best score of the scale
         step:float|None=.5, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0, # Of the sampling
+        temperature:float=0, # Sampling temperature
         weighted:bool=False, # Also expected scores, by the endpoint's probabilities; needs `step=1`
         **sampling, # Further fields of the request, such as seed or top_p
     ):
@@ -309,7 +309,7 @@ class Consistency(LikertJudge):
         high:float=5, # Best score of the scale
         step:float|None=1, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0, # Of the sampling
+        temperature:float=0, # Sampling temperature
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities
         **sampling, # Further fields of the request, such as seed or top_p
     ):
@@ -335,7 +335,7 @@ class Rubric(LikertJudge):
         high:float=5, # Best score of the scale
         step:float|None=1, # Between two scores; None: any number
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0, # Of the sampling
+        temperature:float=0, # Sampling temperature
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities
         **sampling, # Further fields of the request, such as seed or top_p
     ):
@@ -381,7 +381,7 @@ class Faithfulness(Judge):
         prompt:str='faithfulness', # Name of the template: ours, or one of the pack
         pack:str|None=None, # Folder of your own prompts; slots: source, history (a list), target
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0, # Of the sampling
+        temperature:float=0, # Sampling temperature
         **sampling, # Further fields of the request, such as seed or top_p
     ):
         schema, names = verdict_schema(self.verdicts), '+'.join(self.verdicts)

@@ -51,7 +51,7 @@ class PromptJudge(LikertJudge):
         options:list|tuple|dict|None=None, # Verdicts instead of a scale, see `verdict_scores`; None: the scale counts
         name:str='', # In tables; empty: the name of the prompt's file, else "prompt_judge"
         max_tokens:int=2048, # A longer reply is cut off
-        temperature:float=0, # Of the sampling
+        temperature:float=0, # Sampling temperature
         weighted:bool=False, # Also the expected score, by the endpoint's probabilities, on whole points
         **sampling, # Further fields of the request, such as seed or top_p
     ):
@@ -86,7 +86,7 @@ class PromptJudge(LikertJudge):
         return Scale(*scale) if len(scale) == 3 else Scale(*scale, step)
 
     def slots(self, example):
-        "What the placeholders are filled with; a field that may be empty, and is, gives an empty text."
+        "Return the texts for the placeholders; a field that may be empty, and is, gives an empty text."
         return {name: getattr(example, name) or '' for name in self.prompt.slots}
 
     def read(self, reply)->tuple:

@@ -286,7 +286,7 @@ class PlainPrompt:
         _check_placeholders(self.source, f'The prompt {self.name!r}')
 
     @property
-    def slots(self)->tuple: # Of `PLACEHOLDERS`, in order of appearance
+    def slots(self)->tuple: # Names in `PLACEHOLDERS`, in order of appearance
         "The fields that it shows."
         return tuple(dict.fromkeys(_PLACE.findall(self.source)))
 
@@ -310,7 +310,7 @@ class PlainPrompt:
         return [dict(role='user', content=_PLACE.sub(lambda match: filled[match[1]], self.source))]
 
     def exchanged(self, **slots)->int: # 0 for nearly every honest text
-        "How many characters of the texts `messages` exchanges."
+        "Count the characters of the texts that `messages` exchanges."
         filled = self._filled(slots)
         return sum(_exchanged(slots[name], filled[name]) for name in filled)
 

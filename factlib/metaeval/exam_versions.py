@@ -89,7 +89,7 @@ def mark_span(
     return ('… ' if start > AROUND else '') + before, marked, behind + (' …' if end + AROUND < len(text) else '')
 
 def _changes(cell):
-    "What was replaced by what, in words; the first three of several."
+    "Write what was replaced by what; the first three changes of several."
     try: changes = json.loads(cell) if isinstance(cell, str) and cell else []
     except ValueError: return ''
     pairs = [(str(before), str(after)) for before, after in changes if isinstance(before, str)]

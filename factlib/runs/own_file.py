@@ -191,7 +191,7 @@ def _note_failure(run, name, error, benchmark, signature):
 
 def evaluate_file(
     path:Path, # See `own_benchmark`
-    names:str|list, # Of evaluators, or 'offline'; empty: only `user_judges` judge
+    names:str|list, # Names of evaluators, or 'offline'; empty: only `user_judges` judge
     out:Path, # Folder
     *,
     model:str|list='', # Name of the model to ask, or several; empty: only baselines can be named
@@ -202,7 +202,7 @@ def evaluate_file(
     statistics=None, # `metaeval.matrix.small_matrix`
     decide=None, # `trust.judged.trust_judged`
     language:str='', # Of the texts, as 'de' or 'German'; empty: it is decided on all of them
-    api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
+    api_key:str='', # Key of the endpoint; empty: OPENAI_API_KEY
     user_judges:OwnJudges|None=None, # Prompts, classes and programs of the user
     **meanings, # columns, labels, good
 )->tuple: # What `result.json` holds; evaluator -> why it failed

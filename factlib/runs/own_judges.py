@@ -123,7 +123,7 @@ class OwnJudges:
         prompts:list|tuple=(), # Paths of text files with `{target}`
         classes:list|tuple=(), # 'FILE.py:CLASS' of evaluators
         commands:list|tuple=(), # Programs with their arguments
-        scale:str='', # Of prompts and commands, see `parse_scale`; empty: 1 to 5 for prompts, any number for commands
+        scale:str='', # As for `parse_scale`; empty: 1 to 5 for prompts, any number for commands
         options:str='', # Verdicts of prompts and commands, see `parse_options`; empty: they give numbers
     ):
         self.scale, self.options = parse_scale(scale), parse_options(options)
@@ -155,7 +155,7 @@ class OwnJudges:
 
     @property
     def names(self)->list[str]: # In the order in which they judge
-        "What the judges are called, without the models that they ask."
+        "Names of the judges, without the models that they ask."
         return [*(prompt.name for prompt in self.prompts),
                 *(getattr(cls, 'name', None) or cls.__name__ for cls in self.classes),
                 *(name for name, _ in self.commands)]
@@ -176,7 +176,7 @@ class OwnJudges:
 
     def without_model(self,
         keep:str|os.PathLike|None=None, # Folder for the answers of commands
-        api_key:str='', # Of an endpoint, for commands that ask one themselves; empty: as the environment has it
+        api_key:str='', # Key of an endpoint, for commands that ask one themselves; empty: as the environment has it
         progress:bool=False, # Show a bar
     )->list: # Evaluators
         "Make those that ask no model of ours."
@@ -223,7 +223,7 @@ def open_own_judges(
     user_judges:OwnJudges,
     models:list, # Names of models
     parameters:dict, # For `runs.parameters.chat_for`: base_url, out, concurrency, request
-    api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
+    api_key:str='', # Key of the endpoint; empty: OPENAI_API_KEY
     unmade:dict|None=None, # Gets name -> error of each registered evaluator that can't be made
     weighted:bool=False, # Also expected scores
 )->Iterator[OpenJudge]: # Each is to be asked before the next one is taken
@@ -259,13 +259,13 @@ def question_examples(
 def score_questions(
     questions:DataFrame, # See `question_examples`
     out:Path, # Folder that keeps the answers, so that an interrupted run asks only for the rest
-    names:str|list='', # Of registered evaluators; empty: none
+    names:str|list='', # Names of registered evaluators; empty: none
     user_judges:OwnJudges|None=None,
     model:str|list='', # Names of models
-    base_url:str='', # Of their endpoint
+    base_url:str='', # Address of their endpoint
     concurrency:int=16, # Requests under way
     request:str='', # JSON: fields of every request
-    api_key:str='', # Of the endpoint; empty: OPENAI_API_KEY
+    api_key:str='', # Key of the endpoint; empty: OPENAI_API_KEY
     progress:bool=True, # Show a bar
 )->DataFrame: # One row for each judge and question
     """Score a table of questions by judges.
@@ -321,12 +321,12 @@ def write_scores(
 
 # %% ../../nbs/runs/own_judges.ipynb #ownjudges-cost
 def judging_cost(
-    names:str|list, # Of registered evaluators, see `names_in`; empty: none
+    names:str|list, # Names of registered evaluators, see `names_in`; empty: none
     user_judges:OwnJudges,
     models:list, # Names of models; empty: any, since nothing is asked
     examples:list, # `Example`s
     out:Path, # Folder of the results, with the answers of earlier runs
-    base_url:str='', # Of the endpoint
+    base_url:str='', # Address of the endpoint
     request:str='', # JSON: fields of every request
     weighted:bool=False, # Also expected scores
     prices:str|None=None, # CSV file, see `price_table`

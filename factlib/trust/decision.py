@@ -52,13 +52,13 @@ class Condition:
 
     @property
     def met(self)->bool:
-        "Whether the whole interval is on the right side."
+        "Tell whether the whole interval is on the right side."
         end = self.figure.low if self.above else self.figure.high
         return end is not None and self.side(end)
 
     @property
     def missed(self)->bool:
-        "Whether the whole interval is on the wrong side, whatever the missing scores are."
+        "Tell whether the whole interval is on the wrong side, whatever the missing scores are."
         end = self.hopeful.high if self.above else self.hopeful.low
         return end is not None and end != self.need and not self.side(end)
 

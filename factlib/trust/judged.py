@@ -21,7 +21,7 @@ from .trust import Trust, trust
 
 # %% ../../nbs/trust/judged.ipynb #trustjudged-costs
 def _judged_costs(judged, items, names, price):
-    "What each judgement took; NaN of a text that was not asked about, or not counted. None if no model was asked."
+    "Return the cost of each judgement; NaN if a text was not asked about or counted. None if no model was asked."
     import pandas as pd
     if 'requests' not in judged: return None
     # what runs here may count the tokens of a small model of its own
@@ -42,7 +42,7 @@ def _judged_costs(judged, items, names, price):
 def judged_scores(
     judged:DataFrame, # From `evaluate`, of all evaluators
     benchmark, # The `Benchmark`: with `good`, the label of good texts, or numbers as truth
-    price:Price|None=None, # Of the model that was asked; None: costs are tokens
+    price:Price|None=None, # Price of the model that was asked; None: costs are tokens
 )->ScoreFile: # Its judges are the evaluators that scored anything; if a model was asked they have costs
     "Judgements beside the truth of their examples, as a file of scores."
     import pandas as pd
@@ -86,9 +86,9 @@ def judged_scores(
 def trust_judged(
     judged:DataFrame, # From `evaluate`, of all evaluators
     benchmark, # The `Benchmark`
-    price:Price|None=None, # Of the model that was asked; None: costs are tokens
+    price:Price|None=None, # Price of the model that was asked; None: costs are tokens
 )->Trust:
-    "What evaluators may be used for, by the truth of the examples that they judged."
+    "Decide what evaluators may be used for, by the truth of the examples that they judged."
     file = judged_scores(judged, benchmark, price)
     found = trust(file, use='filter,rank' if 'system' in file.frame else 'filter')
     if file.said: # questions were taken as groups
