@@ -10,13 +10,12 @@ __all__ = ['PLACES', 'DOSE_NOTICED', 'FEWEST_RESTYLED', 'has_pairs', 'question_t
 
 # %% ../../nbs/metaeval/exam_measures.ipynb #exam_measures-imports
 from dataclasses import replace
-from functools import cache
 
 import numpy as np
 
 from ..core.records import DataFrame
+from ..evaluators.claims.check import word_support
 from .exam_answers import ExamAnswers, question_frame
-from ..text.words import content_stems, words
 from ..validity.base import Result, corrected
 from ..validity.intervals import interval
 from ..validity.paired import paired_t
@@ -357,12 +356,9 @@ def baseline_scores(
     texts, questions = question_texts(exam), question_frame(exam)
     found = {'length': {name: float(len(text.split())) for name, text in texts.items()}}
     if 'source' not in questions or not questions['source'].notna().any(): return found
-    sources, known = dict(zip(questions['id'], questions['source'])), cache(content_stems) # a word is stemmed once
-    stems = {text: frozenset().union(*map(known, {*words(str(text))})) for text in {*texts.values(), *sources.values()}}
-    def support(name):
-        needed = stems[texts[name]]
-        return len(needed & stems[sources[name]])/len(needed) if needed else np.nan
-    return found | {'shared words': {name: support(name) for name in texts}}
+    sources = dict(zip(questions['id'], questions['source']))
+    shares = {name: word_support(text, str(sources[name])) for name, text in texts.items()}
+    return found | {'shared words': {name: np.nan if x is None else x for name, x in shares.items()}}
 
 def baseline_table(
     pairs:DataFrame, # From `exam_pairs`
